@@ -1,7 +1,7 @@
 """How far the accuracy of the adaptive fits carries over: many data sets, our error over the best peer's.
 
-``python -m benchmarks.generalisation [--group design|"held out"|fresh|outside|newest|last] [--tables ...] [--tasks ...]
-[--epsilon 0.3 3] [--trials 4] [--jobs 2] [--save FILE] [--against FILE] [--worst 10]``
+``python -m benchmarks.generalisation [--group design|"held out"|fresh|outside|newest|last|later] [--tables ...]
+[--tasks ...] [--epsilon 0.3 3] [--trials 4] [--jobs 2] [--save FILE] [--against FILE] [--worst 10]``
 
 Data are simulated families, real tables, and versions of both whose bounds are too wide
 (`benchmarks.generalisation_data`). Settings are chosen on the group "design"; the others have no part in it. Needs the

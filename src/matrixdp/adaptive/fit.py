@@ -64,8 +64,8 @@ def choose_strategy(measure: Measurements, purpose: Purpose) -> str:
     scarce = measure.size / (measure.public * measure.mu) > purpose.settings.scarce
     if scarce and purpose.targets:
         return "target mean"
-    if measure.size == 1:
-        return "box"
+    if measure.size == 1 and not (purpose.settings.about_mean and purpose.settings.clipping):
+        return "box"  # all but a covariance, which has a moment of the box beside
     return "ball" if scarce else "learned"
 
 
@@ -92,7 +92,7 @@ def fit_target_mean(measure: Measurements, purpose: Purpose, mean: Floats | floa
 
 
 def fit_box(measure: Measurements, purpose: Purpose) -> Fitted:
-    """Spend everything on a moment of the whole box: there are no directions to learn, or no ball has less noise."""
+    """Spend everything on a moment of the whole box: no ball has less noise, or nothing else would show clipping."""
     ratio = _BOX_RATIOS[0] if purpose.settings.filled else purpose.settings.ratio
     return finish_box(measure.box("box moment", ratio, measure.remaining))
 
@@ -138,7 +138,7 @@ def measure_rough(measure: Measurements, purpose: Purpose) -> list[Placed]:
     variances = np.ones(d) if settings.scaled else spread**2
     coordinates = Coordinates.of(np.diag(variances**0.25 / spread), mean, measure.levels)
     found: list[Placed] = []
-    for _ in range(settings.rough_moments):
+    for _ in range(min(settings.rough_moments, d)):  # one feature has no directions
         inside, square = measure.transform(coordinates), float(np.sqrt(variances).sum())
         balanced = square**2 / float(np.linalg.norm(variances)) / measure.mu
         radius = find_radius("radius", inside, balanced, _about(math.sqrt(square), settings), settings)
@@ -292,11 +292,13 @@ def find_final_ball(measure: Measurements, plan: FinalPlan, settings: Settings) 
     balance = plan.noise * plan.mean_square / plan.clipping
     bracket = _about(math.sqrt(plan.mean_square), settings)
     radius = find_radius("second radius", measure, balance / final, bracket, settings)
-    times = count_clipped(measure, balance / final, settings) / max(balance / final, _LEAST)
+    clipped = count_clipped(measure, balance / final, settings)
+    times = clipped / max(balance / final, _LEAST)
     if not tail:
         return FinalBall(radius, 0.0, times)
     precision = math.sqrt(tail / (measure.remaining - tail))  # relative to that of the final moment
-    limit = settings.tail_noise * precision * balance * radius**2
+    # Where counts are too noisy to clip as few records as wanted, more is missing, and the limit may be larger.
+    limit = settings.tail_noise * precision * max(balance, clipped * final / settings.clip_factor) * radius**2
     noisy, std = measure.excess("tail", radius, limit, tail)
     return FinalBall(radius, shrink_by_noise(noisy, std), times)
 

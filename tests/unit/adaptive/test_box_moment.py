@@ -69,7 +69,7 @@ def test_a_box_moment_with_too_little_noise_is_noticed(monkeypatch):
     data = np.zeros((80, 1))
     other = data.copy()
     other[0] = 1.0
-    assert replay(lambda x: private_moment(x, unit(1), mdp.Privacy(1, 1e-6)), data, other).broken
+    assert replay(lambda x: private_moment(x, unit(1), mdp.Privacy(1, 1e-6), aim="second moment"), data, other).broken
 
 
 def _public(kind):

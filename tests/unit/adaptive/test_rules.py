@@ -78,8 +78,8 @@ def placed(moment):
     ("size", "records", "mu", "targets", "strategy"),
     [
         (3, 1000, 1.0, 0, "learned"),
-        (1, 1000, 1.0, 0, "box"),
-        (1, 1, 0.1, 0, "box"),
+        (1, 1000, 1.0, 0, "learned"),
+        (1, 1, 0.1, 0, "ball"),
         (6, 10, 1.0, 0, "ball"),  # 0.6 features for a record and mu
         (4, 10, 1.0, 0, "learned"),
         (4, 10, 0.5, 0, "ball"),
@@ -126,10 +126,21 @@ def test_variances_of_targets_that_are_noise_are_as_expected():
     assert noise == pytest.approx([0.2], rel=1e-3)  # the prior, and a standard deviation of what may be known
 
 
-def test_one_feature_is_measured_in_its_box_with_everything():
-    found = measurements(1)
+def test_one_feature_is_measured_in_its_box_but_for_a_covariance():
+    for aim in ("means", "second moment"):
+        found, settings = measurements(1), SETTINGS[aim]
+        fit.fit_moment(found, Purpose(settings))
+        ratio = 1 / 32 if settings.filled else settings.ratio
+        assert found.log[-1] == ("box moment", ratio, pytest.approx(1 - settings.locate_share * (aim != "means")))
+        assert [step[0] for step in found.log[:-1]] == ["location"] * (aim != "means")
+
+
+def test_one_feature_has_one_rough_moment_and_less_error_than_its_box_where_that_is_wide():
+    found, wide = measurements(1), measurements(1, spread=0.02)
     fit.fit_moment(found, Purpose(COVARIANCE))
-    assert found.log == [("box moment", COVARIANCE.ratio, 1.0)]
+    assert sum(step[0] == "rough moment" for step in found.log) == 1
+    variance = fit.fit_moment(wide, Purpose(COVARIANCE)).covariance[0, 0]
+    assert variance == pytest.approx(0.02**2, rel=0.2)  # noise of the box is as large as this
 
 
 @pytest.mark.parametrize(("spread", "filled"), [(0.05, False), (5.0, True)])
@@ -378,12 +389,25 @@ def test_the_excess_of_clipped_records_is_shrunk_by_its_noise(searched, monkeypa
 def test_the_largest_excess_of_a_record_gives_the_tail_its_part_of_the_noise(searched):
     """The noise of the mean excess is *tail_noise* of the noise of the final moment, relative to what clipping does."""
     found = measurements(4)
-    fit.find_final_ball(found, PLAN, COVARIANCE)
+    fit.find_final_ball(found, PLAN, dataclasses.replace(COVARIANCE, clip_factor=10.0))  # no more than balance noise
     ((_, radius, limit, share),) = found.log
     assert share == COVARIANCE.tail_share
     noise = limit / math.sqrt(share)  # of the excess, and that of the final moment, both times N mu
     final = PLAN.noise * radius**2 / math.sqrt(1 - share)
     assert noise * PLAN.clipping / PLAN.mean_square == pytest.approx(COVARIANCE.tail_noise * final)
+
+
+def test_the_largest_excess_of_a_record_grows_with_the_number_that_counts_can_tell_from_zero(searched):
+    """Where more records are clipped than balance the noise, the limit is that many times as large."""
+    few = measurements(4, mu=1.0)
+    ball = fit.find_final_ball(few, PLAN, dataclasses.replace(COVARIANCE, clip_factor=0.5))
+    many = measurements(4, mu=1.0)
+    other = fit.find_final_ball(many, PLAN, dataclasses.replace(COVARIANCE, clip_factor=100.0))
+    assert ball.times > 0.5
+    assert few.log[-1][2] / few.log[-1][1] ** 2 == pytest.approx(
+        ball.times / 0.5 * many.log[-1][2] / many.log[-1][1] ** 2
+    )
+    assert other.times == pytest.approx(100.0)
 
 
 def test_a_constant_for_targets_is_larger_where_coefficients_are_lost_in_noise():
