@@ -56,7 +56,7 @@ TABLE = {
 PARTS = {"ledger_postgres", "ledger_rollbacks", "picture"}
 # What the others import.
 SHARED = {
-    "ablation", "accuracy_data", "accuracy_methods", "coverage_data", "generalisation_data", "last_data",
+    "ablation", "accuracy_data", "accuracy_methods", "coverage_data", "generalisation_data", "last_data", "later_data",
     "newest_data", "outside_data", "random_tables", "sizes", "synthetic_peers", "table_forecast", "timing",
     "trusted_data", "unseen_data",
 }  # fmt: skip
