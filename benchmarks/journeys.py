@@ -143,7 +143,7 @@ def studio_request(folder: Path) -> Iterator[Callable[[], object]]:
         "epsilon": "1",
         "delta": "1e-6",
     }
-    form |= {"column": ["0", "1", "2"], "records": "2000", "purpose": "a journey"}
+    form |= {"columns": ["age", "weight", "ward"], "records": "2000", "purpose": "a journey"}
 
     def journey() -> None:
         client.post("/design/forecast", data=form).raise_for_status()
