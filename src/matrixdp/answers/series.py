@@ -207,7 +207,7 @@ def _smooth_all(view: Any, row: Any, column: str | None, inverse: Floats) -> Par
 
     def covary(i: int, j: int) -> Floats:
         a, b = upper[:, i, j], lower[:, i, j]
-        cross = np.sign(a * b) * np.sqrt(np.abs(a * b)) * correlation
+        cross = (np.sign(a) + np.sign(b)) / 2 * np.sqrt(np.abs(a * b)) * correlation
         both = a + ratio[:, i] * ratio[:, j] * b - (ratio[:, i] + ratio[:, j]) * cross
         return np.asarray(both / (bottom[:, i] * bottom[:, j]))
 

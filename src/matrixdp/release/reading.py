@@ -41,6 +41,8 @@ def load(
         if file.stat().st_size > _LARGEST:
             raise ParameterError("a release must be at most 2 GiB.")
         text = file.read_text(encoding="utf-8")
+        if not text.startswith("{"):
+            raise ParameterError("a release must be JSON, as matrixdp wrote it.")
         return PublishedStream.from_json(text) if text.startswith(f'{{"format": "{FORMAT}"') else from_json(text)
     except ParameterError as error:
         raise error.within(file) from None
@@ -62,7 +64,7 @@ def from_json(text: str) -> Release | MechanismRelease | AdaptiveRelease:
     >>> type(from_json(design.release([[0], [1]]).to_json())).__name__
     'Release'
     """
-    with reading("text must be JSON, as the to_json of a release wrote it; for a file, pass its content."):
+    with reading("text must be whole JSON, as the to_json of a release wrote it; matrixdp.load reads files."):
         form = str(json.loads(text)["format"])
     kinds: list[type[Release | MechanismRelease | AdaptiveRelease]] = [MechanismRelease, AdaptiveRelease]
     return next((kind for kind in kinds if form == kind.FORMAT), Release).from_json(text)

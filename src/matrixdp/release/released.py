@@ -104,7 +104,7 @@ class SavedRelease(Released):
     @classmethod
     def from_json(cls, text: str) -> Self:
         """The release that `to_json` wrote; a `ParameterError` if its parts do not fit together."""
-        with reading(f"text must be JSON from {cls.__name__}.to_json; for a file, pass its content."):
+        with reading(f"text must be JSON from {cls.__name__}.to_json; matrixdp.load reads files."):
             content = json.loads(text)
         with reading(f"text must be a release as written by {cls.__name__}.to_json of this or an earlier version."):
             if content["format"] != cls.FORMAT:
@@ -179,6 +179,10 @@ class Answering:
     means: Callable[..., Estimate]
     correlation: Callable[..., Estimate]
     _sampling_std: Callable[[str], Floats]  # the error of the records as a sample: (m,) for means, otherwise (m, m)
+
+    def synthetic(self, rows: int | None = None, *, tables: int | None = None, seed: int = 0) -> Any:
+        """A `ParameterError`; releases of the moments of a table have synthetic tables."""
+        raise ParameterError("a synthetic table follows from a release of TableMoments (question 'everything') alone.")
 
     def error_parts(self, kind: str = "means") -> Estimate:
         """Each number with the error that privacy causes, the error of the records as a sample, and both together.

@@ -216,8 +216,8 @@ def explore(visit: CurrentVisit, request_id: str) -> Response:
     opened = _open(visit, request_id)
     if form is None:
         return _show(visit, opened)
-    if opened.release is None:
-        raise ParameterError(opened.choices.reason)
+    if opened.release is None or not opened.choices.kinds:
+        raise ParameterError(opened.choices.reason or "nothing can be asked of this release but its matrix.")
     question = read_question(sent, opened.choices)
     answer = answer_question(opened.release, question)
     if form == "csv":
@@ -265,7 +265,7 @@ def download_synthetic(visit: CurrentVisit, request_id: str) -> Response:
     files, _ = make_files(release, Path(f"synthetic-{request_id[:8]}.csv"), rows=rows, dates=dates)
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as packed:
         for path, content in files.items():
-            packed.writestr(path.name, content)
+            packed.writestr(zipfile.ZipInfo(path.name), content, zipfile.ZIP_DEFLATED)
     return _download(out.getvalue(), "application/zip", f"synthetic-{request_id[:8]}.zip")
 
 

@@ -91,6 +91,8 @@ def test_other_questions_have_no_synthetic_table(question, matrixdp, tmp_path, m
     done = matrixdp("synthetic", "out", "-o", "made.csv")
     assert done.code == USAGE
     assert "follows from TableMoments (--query everything)" in done.err
+    with pytest.raises(mdp.ParameterError, match="TableMoments"):
+        mdp.load("out").synthetic()
 
 
 def test_dates_are_written_as_the_schema_has_them(matrixdp, tmp_path, monkeypatch):
