@@ -157,7 +157,7 @@ def test_components_that_noise_mixes_are_named(released, matrixdp):
     [
         (("means", "nothing"), "must be a release.json"),
         (("means", "hospital.parquet"), "is not text"),
-        (("means", "hospital.toml"), "text must be JSON"),
+        (("means", "hospital.toml"), "hospital.toml: a release must be JSON"),
         (("means", "out", "--by", "bmi"), "'bmi' must be a category"),
         (("means", "out", "--group", "ward"), "--group must be NAME=LEVEL"),
         (("means", "out", "--group", "ward=west"), "north, south, east"),
