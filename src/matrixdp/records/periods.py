@@ -120,7 +120,8 @@ class OfPeople:
         return self.key.column
 
     def __call__(self, block: Any) -> Mask:
-        return np.isin(self.key(split_ids(block, self.column)[0])[0], self.hashes)
+        hashes = self.key(split_ids(block, self.column)[0])[0]
+        return np.isin(hashes, self.hashes, kind="sort")  # NumPy 2.0 overflows otherwise
 
 
 def choose_rows(records: Records, choose: InPeriod | OfPeople) -> MappedRecords:

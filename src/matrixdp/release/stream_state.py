@@ -118,7 +118,7 @@ class StreamState:
                 (steps, number - apart),
             )
             out = np.array([hashed for (hashed,) in rows], np.int64).view(np.uint64)
-        return np.setdiff1d(hashes, out)
+        return np.unique(hashes[np.isin(hashes, out, invert=True, kind="sort")])  # NumPy 2.0 overflows otherwise
 
     def derive(self, label: bytes) -> bytes:
         """A secret of 32 bytes for one use."""
