@@ -185,9 +185,9 @@ def unquote_line(line: str) -> str:
     line = line.strip()
     if not line.startswith('"'):
         return line
-    with contextlib.suppress(ValueError):
-        if isinstance(value := tomllib.loads(f"value = {line}")["value"], str):
-            return value
+    if re.fullmatch(r'"(?:[^"\\]|\\.)*"', line):
+        with contextlib.suppress(ValueError):
+            return str(tomllib.loads(f"value = {line}")["value"])
     rule = 'must have a quotation mark at both ends of a line or at none, as in "north"'
     raise ParameterError(f"{rule}, got {show(line)} instead.")
 

@@ -4,7 +4,7 @@ import hashlib
 import os
 import uuid
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -119,13 +119,23 @@ class WriteTask:
             raise DataError(ALTERED)
 
     def write(self, draft: Path, chunks: Iterable[Floats]) -> None:
-        """Write noisy records to a file, and the file to the disk."""
+        """Write noisy records to a file, and the file to the disk.
+
+        The next chunk is read outside of `writing`, which shows errors: those of reading may quote the records.
+        """
         schema = pa.schema([(name, pa.float64()) for name in name_columns(self.check.query)])
-        with writing(self.folder):
-            # Noise does not compress.
-            with pa.parquet.ParquetWriter(str(draft), schema, compression="none", use_dictionary=False) as writer:
-                for noisy in chunks:
+        with writing(self.folder):  # noise does not compress
+            writer = pa.parquet.ParquetWriter(str(draft), schema, compression="none", use_dictionary=False)
+        try:
+            for noisy in chunks:
+                with writing(self.folder):
                     writer.write_batch(pa.record_batch([pa.array(column) for column in noisy.T], schema=schema))
+        except BaseException:
+            with suppress(OSError):
+                writer.close()
+            raise
+        with writing(self.folder):
+            writer.close()
             with draft.open("rb") as file:
                 os.fsync(file.fileno())
 

@@ -240,7 +240,7 @@ class _Checker:
         for part in unwrap_results(Threads().run(check_block, blocks), self.progress):
             found.add(part)
         self._check_lines()
-        self._check_repeated_names([found.tallies.get((name, "wrong"), {}) for name in columns], columns)
+        self._check_repeated_names({one.name: found.of(one.name, "wrong") for one in described})
         for column in described:
             self.problems += self._describe(column, found)
         if not found.rows:
@@ -363,14 +363,19 @@ class _Checker:
         first, what = tuple(sorted(self.broken)[:_SHOWN]), "lines have more or fewer values than there are columns"
         self._note("", what, len(self.broken), first=first, advice=advice)
 
-    def _check_repeated_names(self, wrong: Sequence[_Tally], columns: Sequence[str]) -> None:
-        """Note rows that repeat the names of the columns, once for all columns."""
-        taken = [tally.pop(name) for tally, name in zip(wrong, columns, strict=True) if name in tally]
-        if taken:
-            words = [*dict.fromkeys([*self.rules.skip_lines, self.source.files[0].stored_names()[0]])]
-            count, *place = max(taken)
-            first, write = (self._row(place[0], place[1]),), {"skip_lines": words}
-            self._note("", "rows repeat the names of the columns", count, first=first, write=write)
+    def _check_repeated_names(self, wrong: Mapping[str, _Tally]) -> None:
+        """Note rows that repeat the names of the columns: those with its own name in every column."""
+        seen = [tally.get(name) for name, tally in wrong.items()]
+        place = seen[0] if seen else None
+        word = self.source.files[0].stored_names()[0]
+        first = next((one for one in self.schema.columns or () if one.name == word), None)
+        texts = [*first.level_names, *self.rules.of(word).meanings] if isinstance(first, Category) else ()
+        if len(seen) < 2 or place is None or {*seen} != {place} or any(text.startswith(word) for text in texts):
+            return
+        (count, block, row), write = place, {"skip_lines": [*dict.fromkeys([*self.rules.skip_lines, word])]}
+        for name, tally in wrong.items():
+            del tally[name]
+        self._note("", "rows repeat the names of the columns", count, first=(self._row(block, row),), write=write)
 
     def _describe(self, column: Column, found: _Found) -> Iterator[Problem]:
         name, rule, date = column.name, self.rules.of(column.name), self.rules.date(column.name)

@@ -13,7 +13,7 @@ from starlette.datastructures import ImmutableMultiDict
 
 from matrixdp.domain import Schema
 from matrixdp.domain.fields import read_number
-from matrixdp.errors import LedgerError, MatrixDPError, ParameterError, join_names
+from matrixdp.errors import LedgerError, MatrixDPError, ParameterError, join_names, show
 from matrixdp.ledger import Registration
 from matrixdp.privacy import Neighbours, describe_large_delta
 from matrixdp.queries import TableMoments
@@ -99,7 +99,11 @@ class DesignForm:
         if query == "table":
             return {"by": join_names(by), "cells": self.texts["cells"]}
         usable = [name for name in (numbers if query in NUMBERS_ONLY else names) if name not in (*by, *target)]
-        chosen = [name for name in usable if name in self.names("columns")]
+        asked = self.names("columns")
+        for name in asked:
+            if name not in names:
+                raise ParameterError(f"«columns»: the schema has no column {show(name)}.")
+        chosen = [name for name in usable if name in asked]
         if not chosen:
             need = " of numbers" if query in NUMBERS_ONLY else ""
             raise ParameterError(f"«columns» must name at least one column{need}.")

@@ -223,10 +223,16 @@ def test_rows_that_repeat_the_names_and_tables_without_rows_are_found(tmp_path):
     (problem,) = check_table(path, schema).problems
     assert (problem.what, problem.rows, problem.first) == ("rows repeat the names of the columns", 1, (4,))
     assert problem.write == {"skip_lines": ["age"]}
+    for text, levels in (
+        ("age;ward\n30;north\n40;ward\n", "'north', 'south'"),  # one cell alone
+        ("ward;age\nward 1;30\nward;age\n", "'ward 1', 'ward 2'"),  # lines of records begin so, too
+    ):
+        path.write_text(text)
+        other = parse_schema(f"[columns]\nage = {{ lower = 0, upper = 120 }}\nward = {{ levels = [{levels}] }}\n")
+        assert all("skip_lines" not in one.write for one in check_table(path, other).problems)
     path.write_text("age;ward\n")
-    assert [one.what for one in check_table(path, schema).problems] == [
-        "there are no rows below the names of the columns"
-    ]
+    (problem,) = check_table(path, schema).problems
+    assert problem.what == "there are no rows below the names of the columns"
 
 
 def test_decimal_points_and_commas_in_one_column_are_mistakes_of_the_file(tmp_path):

@@ -179,6 +179,22 @@ def test_records_that_are_altered_in_between_are_not_released(tmp_path, folder, 
     assert nothing_left(tmp_path)
 
 
+def test_errors_of_the_second_reading_show_no_record(tmp_path, folder, ledger, monkeypatch):
+    compare = passes.WriteTask.compare
+
+    def then_fail(self, blocks, expected):
+        yield next(compare(self, blocks, expected))
+        raise OSError("invalid value 'secret' in row 7")
+
+    monkeypatch.setattr(passes.WriteTask, "compare", then_fail)
+    with pytest.raises(mdp.DataError) as caught:
+        release_dataset(DESIGNS["axes"], folder, tmp_path / "out", ledger=ledger, dataset="clinic")
+    assert "secret" not in str(caught.value)
+    assert caught.value.__context__ is None
+    assert charges(ledger) == [False]
+    assert nothing_left(tmp_path)
+
+
 LIMITED = """
 import resource, signal, sys
 import matrixdp as mdp
