@@ -101,9 +101,7 @@ def first_rows() -> list[Row]:
             lambda _trial, stream: [measure_variance(draw_directions(stream, 4, 1)[0])],
         ),
         *FIRST.mvg_rows(),
-        FIRST.row(
-            "gaussian", "Gaussian (Analyze Gauss, classical)", "Analyze Gauss", group="paper", calibration="classical"
-        ),
+        FIRST.row("gaussian", "Gaussian (Analyze Gauss, classical)", "classical Gaussian", group="paper"),
         *FIRST.common_rows("jl", "laplace"),
         _DIRECTION.row("exponential", "Exponential (PPCA)", "PPCA", group="paper"),
         FIRST.row("optimal", "MVG, exact, optimal allocation (here: i.i.d.)", design_noise, structured=False, **best),
