@@ -166,25 +166,18 @@ def sketch_epsilon(leverage: float, draws: int, delta: float) -> float:
     """Smallest epsilon at which the sketch is (epsilon, delta)-DP, rounded up; may be 0."""
     if sketch_delta(leverage, draws, 0.0) <= delta:
         return 0.0
-    high = 1.0
-    while sketch_delta(leverage, draws, high) > delta:
-        high *= 2
-    return float(
-        brentq(lambda epsilon: math.log(sketch_delta(leverage, draws, epsilon) / delta), 0.0, high, xtol=1e-12)
-    ) * (1 + 1e-9)
+    return 1 / _root(lambda inverse: math.log(sketch_delta(leverage, draws, 1 / inverse) / delta))
 
 
 def _root(excess: Callable[[float], float]) -> float:
-    """Largest leverage, up to rounding, at which `excess`, which grows with it, is not positive."""
+    """Largest positive number, up to rounding, at which `excess`, which grows with it, is not positive."""
     low = high = 1.0
     while excess(low) > 0:
         low /= 4
     while excess(high) <= 0:
         high *= 4
-    if low == high:
-        return low
     logarithm = brentq(lambda x: max(-50.0, excess(math.exp(x))), math.log(low), math.log(high), xtol=1e-12)
-    leverage = math.exp(logarithm)
-    while excess(leverage) > 0:
-        leverage *= 1 - 1e-12
-    return leverage
+    found = math.exp(logarithm)
+    while excess(found) > 0:
+        found *= 1 - 1e-12
+    return found

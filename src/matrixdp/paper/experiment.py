@@ -206,15 +206,18 @@ class Experiment:
 
         return run
 
-    def reference(
-        self, key: str, label: str, errors: Callable[[int, Stream], list[float]], variants: tuple[str, ...] = ("",)
-    ) -> Row:
-        """A row without privacy, from the errors of a trial."""
+    def reference(self, key: str, label: str, error: Callable[[int, Stream], float]) -> Row:
+        """A row without a mechanism, from the error of a trial."""
+        return Row(key, label, "reference", None, lambda _: lambda trial, stream: Trial([error(trial, stream)]))
 
-        def build(_setting: Setting) -> Runner:
-            return lambda trial, stream: Trial(errors(trial, stream))
+    def exact_row(self) -> Row:
+        """A row of the exact answer."""
 
-        return Row(key, label + self.suffix, "reference", None, build, variants=variants)
+        def answer(records: Floats, _stream: Stream) -> Trial:
+            return Trial(self.query.finish(self.query.evaluate(records, clip=True, missing="error")))
+
+        label = f"Non-private{self.suffix}"
+        return Row("non-private", label, "reference", None, lambda _: self.runner(answer), variants=self.variants)
 
     def row(
         self,
