@@ -106,8 +106,8 @@ def reproduce(
 
     `parts` are keys of `PARTS`, all by default; what these need is run as well. An error bar needs two `trials`. The
     same `seed` gives the same figures. Trials that are stored in the folder `out` are not run again, so an interrupted
-    run resumes. `progress` is written to standard error by default. `plugins` are modules that register mechanisms
-    to compare.
+    run resumes. If `progress`, by default standard error, is a terminal, it shows the time left. `plugins` are modules
+    that register mechanisms to compare.
 
     Privacy
     -------
