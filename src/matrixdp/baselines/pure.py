@@ -260,10 +260,14 @@ def concentration(query: SecondMoment, epsilon: float) -> float:
     """
     if not isinstance(query, SecondMoment):
         raise ParameterError(f"query must be SecondMoment for PPCA, got {type(query).__name__} instead.")
-    change = query.record_change(query.neighbours)
-    largest = max_quadratic(1.0, change.halfwidths, change.radius).value
-    width = largest if query.neighbours is Neighbours.ADD_REMOVE else 2 * largest
-    return epsilon * query.records / width
+    directions = 1 if query.neighbours is Neighbours.ADD_REMOVE else 2
+    return epsilon * query.records / (directions * largest_norm(query))
+
+
+def largest_norm(query: Identity | SecondMoment) -> float:
+    """Largest ``|x|^2`` of a record, measured from the query's centre."""
+    change = query.bounds if isinstance(query, Identity) else query.record_change(query.neighbours)
+    return max_quadratic(1.0, change.halfwidths, change.radius).value
 
 
 def draw_bingham(stream: Stream, matrix: Floats, size: int = 1) -> Floats:

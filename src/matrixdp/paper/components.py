@@ -77,9 +77,7 @@ FIRST = Experiment(
     important=("rss_anchor1", "rss_anchor4"),
     draws=(100, 500, MOVEMENT.records),
 )
-_DIRECTION = replace(FIRST, score=lambda released, _trial: [measure_variance(released[:, 0])])
-# Mechanisms of others need not return unit vectors.
-_ANY_LENGTH = replace(
+_DIRECTION = replace(  # mechanisms of others need not return unit vectors
     FIRST, score=lambda released, _trial: [measure_variance(released[:, 0] / np.linalg.norm(released[:, 0]))]
 )
 
@@ -108,7 +106,7 @@ def first_rows() -> list[Row]:
         FIRST.row("gaussian/exact", "Gaussian (Analyze Gauss, exact)", "Analyze Gauss"),
         *FIRST.common_rows("jl/exact"),
         FIRST.row("radius", "Optimal allocation, records cut to a ball", design_noise, radii, vary=cut_to_ball, **best),
-        *registered_rows(second_moment=FIRST, components=_ANY_LENGTH),
+        *registered_rows(second_moment=FIRST, components=_DIRECTION),
     ]
 
 
