@@ -72,7 +72,7 @@ def parse_movement(raw: bytes) -> list[list[float]]:
     """Rows of all sequences in ``MovementAAL.zip``, in the order of their numbers, each with number, time and class."""
     with zipfile.ZipFile(io.BytesIO(raw)) as archive:
 
-        def read(name: str) -> list[list[float]]:
+        def read(name: str) -> Floats:
             return _parse_rows(archive.open(name).read(_LARGEST_MEMBER))
 
         members = {int(found[1]): name for name in archive.namelist() if (found := _RSS.search(name))}
@@ -103,11 +103,11 @@ def read_sheet(raw: bytes, sheet: str) -> list[list[Any]]:
     return [table.row_values(i) for i in range(table.nrows)]
 
 
-def _parse_rows(raw: bytes) -> list[list[float]]:  # comma-separated; lines that begin with # are comments
-    lines = raw.decode("utf-8", "strict").split("\n")
-    return [[float(cell) for cell in line.split(",")] for line in lines if line.strip() and not line.startswith("#")]
+def _parse_rows(raw: bytes, header: int = 0) -> Floats:  # comma-separated; lines that begin with # are comments
+    return np.loadtxt(io.BytesIO(raw), delimiter=",", skiprows=header, ndmin=2, encoding="utf-8")
 
 
+Rows = Sequence[Sequence[float]] | Floats
 ARCHIVE = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 
 
@@ -123,9 +123,9 @@ class Source:
     floats: frozenset[str]  # the columns with decimals
     sha256: str
     path: str  # of the raw file in the archive
-    parse: Callable[[bytes], Sequence[Sequence[float]]]  # its rows
+    parse: Callable[[bytes], Rows]
 
-    def canonical(self, rows: Sequence[Sequence[float]]) -> bytes:
+    def canonical(self, rows: Rows) -> bytes:
         """The canonical table of these rows."""
         kinds = [float if name in self.floats else int for name in self.columns]
         lines = [[repr(kind(value)) for kind, value in zip(kinds, row, strict=False)] for row in rows]
@@ -227,12 +227,12 @@ def simulate_table(name: str) -> Table:
     return Table(name, source.columns, np.column_stack([drawn[c] for c in source.columns]).astype(float), "simulated")
 
 
-def load_table(name: str, *, fetch: bool = True, simulate: bool = False) -> Table:
+def load_table(name: str, *, simulate: bool = False) -> Table:
     """A data set by name: 'liver', 'movement' or 'ctg'.
 
     It is read from the folder ``MATRIXDP_DATA``, else from the user's cache, else from the UCI archive or the address
-    ``MATRIXDP_DATA_URL`` (empty for no downloads; nor are there any without `fetch`). Its SHA-256 must be that of the
-    published table. With `simulate`, a simulated table, marked as such, is returned if it cannot be obtained.
+    ``MATRIXDP_DATA_URL`` (empty for no downloads). Its SHA-256 must be that of the published table. With `simulate`, a
+    simulated table, marked as such, is returned if it cannot be obtained.
     """
     source = _find_source(name)
     for folder, place in ((os.environ.get("MATRIXDP_DATA"), "file"), (cache_folder(), "cache")):
@@ -243,7 +243,7 @@ def load_table(name: str, *, fetch: bool = True, simulate: bool = False) -> Tabl
     else:
         origin, base = "download", os.environ.get("MATRIXDP_DATA_URL", ARCHIVE)
         try:
-            if not fetch or not base:
+            if not base:
                 raise DatasetError("downloads are switched off.")
             content = download(source, base)
         except (DatasetError, MissingExtraError) as error:
@@ -254,8 +254,7 @@ def load_table(name: str, *, fetch: bool = True, simulate: bool = False) -> Tabl
                 "Set MATRIXDP_DATA to a folder that has it, or use simulate=True."
             ) from None
         _store(source, content)
-    values = np.array([line.split(",") for line in content.decode().splitlines()[1:]], np.float64)
-    return Table(name, source.columns, values, origin)
+    return Table(name, source.columns, _parse_rows(content, header=1), origin)
 
 
 def _find_source(name: str) -> Source:

@@ -11,8 +11,7 @@ from browser.checks import AXE
 from matrixdp.audit import attack, measure
 from matrixdp.audit.page import describe_attack, describe_measurement, render_audit
 from matrixdp.domain.file_rules import DateRule
-from matrixdp.paper.figures import draw_noise
-from matrixdp.paper.report import make_page
+from matrixdp.paper.report import draw_noise, make_page
 from matrixdp.paper.tables import ReportTable
 from matrixdp.report.content import LedgerSummary, make_content
 from matrixdp.report.page import Block, Section, fold

@@ -144,10 +144,12 @@ class MechanismTable:
         return "\n".join([self.title, format_table(_HEAD, self._cells()), *notes])
 
     def _cells(self, plus_minus: str = " ± ") -> list[list[str]]:
-        numbers = [[format_number(value) for value in (one.epsilon, one.delta, one.std)] for one in self.rows]
-        errors = [f"{format_number(one.error)}{plus_minus}{format_number(one.half)}" for one in self.rows]
-        exact = ["yes" if one.exact else "no" for one in self.rows]
-        return [[one.name, *rest, *more] for one, rest, *more in zip(self.rows, numbers, errors, exact, strict=True)]
+        lines = []
+        for one in self.rows:
+            numbers = one.epsilon, one.delta, one.std, one.error, one.half
+            *guarantee, error, half = map(format_number, numbers)
+            lines.append([one.name, *guarantee, error + plus_minus + half, "yes" if one.exact else "no"])
+        return lines
 
     def to_frame(self) -> Any:
         """A pandas data frame with the attributes of `MechanismErrors` as columns."""
@@ -191,13 +193,7 @@ def compare(what: Any, beside: ArrayLike, *, answer: str | None = None, level: f
 
 
 def compare(
-    what: Any,
-    beside: Any,
-    *,
-    answer: str | None = None,
-    level: float = 0.95,
-    data: Any = None,
-    trials: int = 20,
+    what: Any, beside: Any, *, answer: str | None = None, level: float = 0.95, data: Any = None, trials: int = 20
 ) -> Comparison | MechanismTable:
     """All mechanisms for a query in one table, or a simulated release beside the numbers without privacy.
 
@@ -295,8 +291,7 @@ def _compare_release(release: Any, non_private: Any, answer: str | None, level: 
         known = ", ".join(name for name in _ANSWERS if hasattr(release, name))
         raise ParameterError(f"answer must be one of {known} for this release, got {show(answer)} instead.")
     found = release._numbers() if answer == "matrix" else getattr(release, answer)()
-    value, std, true = found.value, found.std, to_floats(non_private, "non_private")
-    std = np.broadcast_to(np.nan if std is None else std, value.shape)
+    value, std, true = found.value, found.bars, to_floats(non_private, "non_private")
     if true.shape != value.shape and true.shape != (*value.shape, 1) and (*true.shape, 1) != value.shape:
         raise ParameterError(f"non_private must have the shape {value.shape} of the answer, got {true.shape} instead.")
     true = true.reshape(value.shape)

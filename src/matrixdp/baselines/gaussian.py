@@ -1,6 +1,7 @@
 """Gaussian noise of one size in every entry: the classical and the exact calibration, Analyze Gauss, and SuLQ."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 from matrixdp.checks import check_integer
@@ -72,58 +73,43 @@ def analytic_gaussian(
     return MechanismRelease.from_release("analytic Gaussian", released)
 
 
-def _design(query: MatrixQuery, privacy: Privacy, calibration: str = "exact") -> Design:
-    """The design behind a release, after a check of the arguments."""
+def _check_symmetric(query: MatrixQuery, privacy: Privacy) -> None:
     check_arguments(query, privacy)
     if not query.symmetric:
         raise ParameterError(
             f"query must be symmetric for Analyze Gauss, such as SecondMoment, got {type(query).__name__} instead."
         )
-    if calibration not in ("exact", "classical"):
-        raise ParameterError(f"calibration must be 'exact' or 'classical', got {show(calibration)} instead.")
-    exact = calibration == "exact"
-    return make_design(query, privacy, allocation=isotropic()) if exact else classical_design(query, privacy)
 
 
-@register_mechanism("Analyze Gauss", cost=gaussian_cost, tasks=("second-moment",), check=_design)
+@register_mechanism("Analyze Gauss", cost=gaussian_cost, tasks=("second-moment",), check=_check_symmetric)
 def analyze_gauss(
-    query: MatrixQuery,
-    privacy: Privacy,
-    data: Any,
-    *,
-    stream: Stream | None = None,
-    simulation: bool = False,
-    calibration: str = "exact",
+    query: MatrixQuery, privacy: Privacy, data: Any, *, stream: Stream | None = None, simulation: bool = False
 ) -> MechanismRelease:
     """A symmetric answer, such as a SecondMoment, with symmetric Gaussian noise, drawn for one triangle.
 
     The paper gives all entries of the triangle the same noise. An entry off the diagonal counts twice in the Frobenius
-    norm, so a standard deviation smaller by sqrt(2) costs the same there; it is used here.
+    norm, so a standard deviation smaller by sqrt(2) costs the same there; it is used here. `analytic_gaussian` draws
+    the same for such answers, and `classical_gaussian` has the published constant.
 
-    Parameters
-    ----------
-    query, privacy, data, stream, simulation
-        As for `matrixdp.Design.release`.
-    calibration : 'exact' or 'classical'
-        As small as possible, or the published ``sqrt(2 ln(1.25/delta))/epsilon``, for epsilon up to 1.
+    Parameters are those of `matrixdp.Design.release`.
 
     Privacy
     -------
     (epsilon, delta)-DP for the query's neighbours. Exact noise.
     """
-    released = _design(query, privacy, calibration).release(data, stream=stream, simulation=simulation)
-    return MechanismRelease.from_release("Analyze Gauss", released)
+    _check_symmetric(query, privacy)
+    return replace(
+        analytic_gaussian(query, privacy, data, stream=stream, simulation=simulation), mechanism="Analyze Gauss"
+    )
 
 
-def _check(query: Any, privacy: Any, components: int | None = None, share: float = 1.0, split: str = "mu") -> int:
+def _check(query: Any, privacy: Any, components: int | None = None, share: float = 1.0) -> int:
     """The number of components, after a check of all arguments."""
     check_arguments(query, privacy)
     if not isinstance(query, Identity | SecondMoment) or getattr(query, "centre", None) is not None:
         raise ParameterError("query must be Identity or SecondMoment, about the midpoint of its bounds, for SuLQ.")
     if query.neighbours is not Neighbours.REPLACE:
         raise ParameterError(f"neighbours must be 'replace' for SuLQ, got {str(query.neighbours)!r} instead.")
-    if split not in ("mu", "epsilon"):
-        raise ParameterError(f"split must be 'mu' or 'epsilon', got {show(split)} instead.")
     if not 0 < share <= 1:
         raise ParameterError(f"share must be greater than 0 and at most 1, got {show(share)} instead.")
     m = query.bounds.size
@@ -140,7 +126,6 @@ def sulq(
     simulation: bool = False,
     components: int | None = None,
     share: float = 1.0,
-    split: str = "mu",
 ) -> MechanismRelease:
     """The first principal directions of the records about their bounds' midpoint, as columns, of shape (m, components).
 
@@ -153,24 +138,19 @@ def sulq(
     components : int, optional
         Number of directions; all m by default, at the same cost.
     share : float
-        Part of the budget to spend; the paper's MVG-2 uses 0.2.
-    split : 'mu' or 'epsilon'
-        Spend a share of ``mu^2``, which leaves ``share=1 - share`` for a design; or, as in the paper, a share of
-        epsilon and of delta, which leaves ``Privacy((1 - share) epsilon, (1 - share) delta)``.
+        Part of ``mu^2`` to spend, which leaves ``share=1 - share`` for a design. The paper's MVG-2 spends parts of
+        epsilon and of delta: that is ``Privacy(0.2 * epsilon, 0.2 * delta)``, with all of it spent here.
 
     Privacy
     -------
     Replace-one neighbours. The result's (epsilon, delta) is what the directions cost, `mu` the same as Gaussian
     differential privacy. Exact noise.
     """
-    columns = _check(query, privacy, components, share, split)
+    columns = _check(query, privacy, components, share)
     check_stream(stream, simulation=simulation)
-    if split == "epsilon" and share < 1:
-        privacy, share = Privacy(share * privacy.epsilon, share * privacy.delta), 1.0
     options: dict[str, Any] = {"records": query.records, "share": share, "stream": stream, "simulation": simulation}
     found = principal_directions(data, query.bounds, privacy, **options)
-    design, matrix = found.release.design, found.directions[:, :columns].copy()
-    known: dict[str, Any] = {"comparison_only": False, "simulation": simulation, "mu": found.mu}
-    known["parameters"] = {"components": columns, "std": design.rmse}
-    epsilon = min(design.epsilon, privacy.epsilon)
-    return MechanismRelease(query, matrix, "SuLQ", privacy, epsilon, privacy.delta, **known)
+    parameters = {"components": columns, "std": found.release.design.rmse}
+    released = MechanismRelease.from_release("SuLQ", found.release)
+    directions = found.directions[:, :columns].copy()
+    return replace(released, query=query, matrix=directions, std=None, parameters=parameters)

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import gammaincc, gammainccinv, gammaincinv, gammaln
 
+from matrixdp.baselines.pure import largest_norm
 from matrixdp.checks import check_integer
 from matrixdp.errors import ParameterError, show
 from matrixdp.ledger import Approximate
@@ -22,7 +23,6 @@ from matrixdp.noise import Stream, draw_normal
 from matrixdp.privacy import Privacy
 from matrixdp.queries import Identity, SecondMoment
 from matrixdp.release.registered import MechanismRelease, check_arguments, register_mechanism
-from matrixdp.sensitivity import max_quadratic
 from matrixdp.types import Floats
 
 CALIBRATIONS = ("exact", "published")
@@ -79,7 +79,7 @@ def johnson_lindenstrauss(
         matrix = query.finish(sketch / math.sqrt(n))
     else:
         matrix = query.finish((sketch.T @ sketch / draws - w2 * np.eye(len(sums))) / n)
-    epsilon = min(privacy.epsilon, sketch_epsilon(_largest_norm(query) / w2, draws, privacy.delta))
+    epsilon = min(privacy.epsilon, sketch_epsilon(largest_norm(query) / w2, draws, privacy.delta))
     known: dict[str, Any] = {"comparison_only": True, "simulation": simulation}
     known["parameters"] = {"draws": draws, "threshold": math.sqrt(w2), "ridge": w2 / n}
     return MechanismRelease(query, matrix, "Johnson-Lindenstrauss", privacy, epsilon, privacy.delta, **known)
@@ -92,19 +92,13 @@ def threshold(query: Identity | SecondMoment, privacy: Privacy, draws: int, cali
             "query must be Identity or SecondMoment for the Johnson-Lindenstrauss transform, "
             f"got {type(query).__name__} instead."
         )
-    return math.sqrt(_largest_norm(query) / largest_leverage(privacy, draws, calibration))
+    return math.sqrt(largest_norm(query) / largest_leverage(privacy, draws, calibration))
 
 
 def draw_sketch(stream: Stream, sums: Floats, w2: float, draws: int) -> Floats:
     """Independent draws of ``N(0, sums + w2 I)``, of shape (draws, m)."""
     factor = np.linalg.cholesky(sums + w2 * np.eye(len(sums)))
     return draw_normal(stream, (draws, len(sums))) @ factor.T
-
-
-def _largest_norm(query: Identity | SecondMoment) -> float:
-    """Largest ``|x|^2`` of a record, measured from the query's centre."""
-    change = query.bounds if isinstance(query, Identity) else query.record_change(query.neighbours)
-    return max_quadratic(1.0, change.halfwidths, change.radius).value
 
 
 @cache
@@ -166,25 +160,18 @@ def sketch_epsilon(leverage: float, draws: int, delta: float) -> float:
     """Smallest epsilon at which the sketch is (epsilon, delta)-DP, rounded up; may be 0."""
     if sketch_delta(leverage, draws, 0.0) <= delta:
         return 0.0
-    high = 1.0
-    while sketch_delta(leverage, draws, high) > delta:
-        high *= 2
-    return float(
-        brentq(lambda epsilon: math.log(sketch_delta(leverage, draws, epsilon) / delta), 0.0, high, xtol=1e-12)
-    ) * (1 + 1e-9)
+    return 1 / _root(lambda inverse: math.log(sketch_delta(leverage, draws, 1 / inverse) / delta))
 
 
 def _root(excess: Callable[[float], float]) -> float:
-    """Largest leverage, up to rounding, at which `excess`, which grows with it, is not positive."""
+    """Largest positive number, up to rounding, at which `excess`, which grows with it, is not positive."""
     low = high = 1.0
     while excess(low) > 0:
         low /= 4
     while excess(high) <= 0:
         high *= 4
-    if low == high:
-        return low
     logarithm = brentq(lambda x: max(-50.0, excess(math.exp(x))), math.log(low), math.log(high), xtol=1e-12)
-    leverage = math.exp(logarithm)
-    while excess(leverage) > 0:
-        leverage *= 1 - 1e-12
-    return leverage
+    found = math.exp(logarithm)
+    while excess(found) > 0:
+        found *= 1 - 1e-12
+    return found

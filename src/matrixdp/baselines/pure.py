@@ -83,7 +83,7 @@ def laplace(
     check_stream(stream, simulation=simulation)
     answer = answer_to_vector(query, query.evaluate(data, clip=True, missing="error"), weight=BEST_WEIGHT)
     steps = np.rint(np.clip(answer, -bound, bound) * factor).astype(np.int64)
-    noisy = ((steps + draw_laplace(stream or Stream(), bits, steps.shape)).astype(np.float64) + 0.5) / factor
+    noisy = ((steps + draw_laplace(stream or Stream(), bits, steps.size)).astype(np.float64) + 0.5) / factor
     matrix = query.finish(vector_to_answer(query, noisy, weight=BEST_WEIGHT))
     known: dict[str, Any] = {"comparison_only": False, "simulation": simulation}
     std = np.full(steps.size, math.sqrt(2) * 2.0**bits / factor)
@@ -136,8 +136,8 @@ def vector_to_answer(query: MatrixQuery, vector: Floats, *, weight: float = SQRT
     return vector_to_triangle(vector, query.shape[0], weight) if query.symmetric else vector.reshape(query.shape)
 
 
-def draw_laplace(stream: Stream, bits: int, shape: int | tuple[int, ...]) -> NDArray[np.int64]:
-    """Independent draws of ``floor(L)``, L with the density ``exp(-|x|/2^bits)/2^(bits+1)``, without rounding error.
+def draw_laplace(stream: Stream, bits: int, size: int) -> NDArray[np.int64]:
+    """Exact draws of ``floor(L)``, L with the density ``exp(-|x|/2^bits)/2^(bits+1)``, of shape (size,).
 
     ``floor(E)`` of an exponential E of scale ``t = 2^bits`` is ``place + t whole``, where place is uniform on
     ``0..t-1`` and kept with probability ``exp(-place/t)``, and whole counts the successes of coins of probability
@@ -146,18 +146,18 @@ def draw_laplace(stream: Stream, bits: int, shape: int | tuple[int, ...]) -> NDA
     as many more bits as needed. The sign is one more bit: ``floor(-E)`` is ``~floor(E)``. `bits` is from 0 to 52.
     """
     bits = check_integer(bits, "bits", at_least=0, at_most=MAX_BITS)
-    wholes, places = np.zeros(shape, np.int64).reshape(-1), np.zeros(shape, np.int64)
-    signs = -(stream.words(wholes.size) & np.uint64(1)).astype(np.int64)
-    going = pending = np.arange(wholes.size)
+    wholes, places = np.zeros((2, size), np.int64)
+    signs = -(stream.words(size) & np.uint64(1)).astype(np.int64)
+    going = pending = np.arange(size)
     while going.size:
         going = going[flip_exponential(stream, np.ones(going.size, np.int64), 0)]
         wholes[going] += 1
     while bits and pending.size:
         candidates = (stream.words(pending.size) >> np.uint64(64 - bits)).astype(np.int64)
         kept = flip_exponential(stream, candidates, bits)
-        places.reshape(-1)[pending[kept]] = candidates[kept]
+        places[pending[kept]] = candidates[kept]
         pending = pending[~kept]
-    return np.asarray(((wholes << bits) + places.reshape(-1) ^ signs).reshape(places.shape))
+    return np.asarray((wholes << bits) + places ^ signs)
 
 
 def flip_exponential(stream: Stream, exponents: NDArray[np.int64], bits: int) -> NDArray[np.bool_]:
@@ -260,10 +260,14 @@ def concentration(query: SecondMoment, epsilon: float) -> float:
     """
     if not isinstance(query, SecondMoment):
         raise ParameterError(f"query must be SecondMoment for PPCA, got {type(query).__name__} instead.")
-    change = query.record_change(query.neighbours)
-    largest = max_quadratic(1.0, change.halfwidths, change.radius).value
-    width = largest if query.neighbours is Neighbours.ADD_REMOVE else 2 * largest
-    return epsilon * query.records / width
+    directions = 1 if query.neighbours is Neighbours.ADD_REMOVE else 2
+    return epsilon * query.records / (directions * largest_norm(query))
+
+
+def largest_norm(query: Identity | SecondMoment) -> float:
+    """Largest ``|x|^2`` of a record, measured from the query's centre."""
+    change = query.bounds if isinstance(query, Identity) else query.record_change(query.neighbours)
+    return max_quadratic(1.0, change.halfwidths, change.radius).value
 
 
 def draw_bingham(stream: Stream, matrix: Floats, size: int = 1) -> Floats:

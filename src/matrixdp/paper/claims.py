@@ -15,7 +15,7 @@ from scipy import stats
 
 from matrixdp.display import format_number
 from matrixdp.paper.experiment import Figure, read_published
-from matrixdp.paper.tables import CANNOT, NOT, REPRODUCED, VERDICTS, ReportTable
+from matrixdp.paper.tables import CANNOT, NOT, REPRODUCED, VERDICTS, ReportTable, Timings
 from matrixdp.paper.trials import list_published
 from matrixdp.types import Floats
 
@@ -25,10 +25,7 @@ MARGIN = 0.1  # of "comparable"
 TIMES = 2.0  # what "much slower" and "much faster" mean here
 
 Key = tuple[str, str]  # a part and a row
-
-
 Values = Mapping[Key, Floats]  # errors of all trials
-Timings = Mapping[str, Mapping[str, Sequence[float]]]  # seconds of the runtime table
 
 
 class Finding(NamedTuple):
@@ -157,9 +154,10 @@ def measure_z(smaller: Figure, larger: Figure) -> float | None:
     return (larger.mean - smaller.mean) / (math.hypot(smaller.half, larger.half) / 1.96)
 
 
-MODES = ("printed", "exact", "fair")
 _EXACT = {"mvg": "mvg/exact", "mvg-1": "mvg-1/exact", "mvg-2": "mvg-2/exact", "mvg/theorem2-psd": "mvg/exact"}
+# The rows that stand in for those that a claim names, by mode.
 _FAIR = {**_EXACT, "gaussian": "gaussian/exact", "jl": "jl/exact"}
+MODES: dict[str, dict[str, str]] = {"printed": {}, "exact": _EXACT, "fair": _FAIR}
 _COLUMNS = {
     "number": "#",
     "place": "Where",
@@ -178,8 +176,7 @@ def resolve(key: Key, mode: str) -> Key:
     part, row = key
     if part == "directions" and mode != "printed":
         return part, row.replace("/theorem2/", "/exact/")
-    names: dict[str, str] = {"printed": {}, "exact": _EXACT, "fair": _FAIR}[mode]
-    return part, names.get(row, row)
+    return part, MODES[mode].get(row, row)
 
 
 def judge(claim: Claim, values: Values, timings: Timings, mode: str = "printed") -> Finding:

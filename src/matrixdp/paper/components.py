@@ -77,9 +77,7 @@ FIRST = Experiment(
     important=("rss_anchor1", "rss_anchor4"),
     draws=(100, 500, MOVEMENT.records),
 )
-_DIRECTION = replace(FIRST, score=lambda released, _trial: [measure_variance(released[:, 0])])
-# Mechanisms of others need not return unit vectors.
-_ANY_LENGTH = replace(
+_DIRECTION = replace(  # mechanisms of others need not return unit vectors
     FIRST, score=lambda released, _trial: [measure_variance(released[:, 0] / np.linalg.norm(released[:, 0]))]
 )
 
@@ -94,23 +92,21 @@ def first_rows() -> list[Row]:
     best: dict[str, Any] = {"allocation": optimal()}
     radii = {"radius": (1.75, 1.5, 1.25, 1.0)}
     return [
-        FIRST.reference("non-private", "Non-private", lambda *_: _score_first(load_movement().moment)),
+        FIRST.exact_row(),
         FIRST.reference(
             "random guess",
             "Random guess (uniform direction)",
-            lambda _trial, stream: [measure_variance(draw_directions(stream, 4, 1)[0])],
+            lambda _trial, stream: measure_variance(draw_directions(stream, 4, 1)[0]),
         ),
         *FIRST.mvg_rows(),
-        FIRST.row(
-            "gaussian", "Gaussian (Analyze Gauss, classical)", "Analyze Gauss", group="paper", calibration="classical"
-        ),
+        FIRST.row("gaussian", "Gaussian (Analyze Gauss, classical)", "classical Gaussian", group="paper"),
         *FIRST.common_rows("jl", "laplace"),
         _DIRECTION.row("exponential", "Exponential (PPCA)", "PPCA", group="paper"),
         FIRST.row("optimal", "MVG, exact, optimal allocation (here: i.i.d.)", design_noise, structured=False, **best),
         FIRST.row("gaussian/exact", "Gaussian (Analyze Gauss, exact)", "Analyze Gauss"),
         *FIRST.common_rows("jl/exact"),
         FIRST.row("radius", "Optimal allocation, records cut to a ball", design_noise, radii, vary=cut_to_ball, **best),
-        *registered_rows(second_moment=FIRST, components=_ANY_LENGTH),
+        *registered_rows(second_moment=FIRST, components=_DIRECTION),
     ]
 
 
@@ -150,11 +146,11 @@ ALL_BY_MOMENT = replace(
 def all_rows() -> list[Row]:
     """References, the paper's rows, MVG in the other calibrations, and second moments in place of the records."""
     return [
-        ALL.reference("non-private", "Non-private", lambda *_: _score_all(load_ctg().moment)),
+        ALL.exact_row(),
         ALL.reference(
             "random guess",
             "Random guess (uniform basis)",
-            lambda _trial, stream: [measure_residual(np.linalg.qr(draw_normal(stream, (21, 21)))[0])],
+            lambda _trial, stream: measure_residual(np.linalg.qr(draw_normal(stream, (21, 21)))[0]),
         ),
         *ALL.mvg_rows(),
         *ALL.common_rows("gaussian"),

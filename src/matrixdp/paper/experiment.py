@@ -132,20 +132,20 @@ def mvg_pca(query: MatrixQuery, privacy: Privacy, *, tau: float, calibration: st
     As in the paper for its own calibrations: 0.2 epsilon and 0.2 delta for the directions, the rest for the noise. With
     the exact calibration a fifth of ``mu^2``, and the rest.
     """
-    exact, left = calibration == "exact", 1 - PCA_SHARE
-    rest = privacy if exact else Privacy(left * privacy.epsilon, left * privacy.delta)
-    learning: dict[str, Any] = {"share": PCA_SHARE, "split": "mu" if exact else "epsilon"}
-    options: dict[str, Any] = {"calibration": calibration, "share": left if exact else 1.0}
-    paid = 0.0 if exact else PCA_SHARE
-    claimed = Guarantee(paid * privacy.epsilon + rest.epsilon, paid * privacy.delta + rest.delta)
+    exact, shares = calibration == "exact", (PCA_SHARE, 1 - PCA_SHARE)
+    first, rest = (privacy if exact else Privacy(share * privacy.epsilon, share * privacy.delta) for share in shares)
+    shares = shares if exact else (1.0, 1.0)
+    total = (privacy.epsilon, privacy.delta) if exact else (first.epsilon + rest.epsilon, first.delta + rest.delta)
+    options: dict[str, Any] = {"allocation": binary(2, tau), "calibration": calibration, "share": shares[1]}
 
     def release(data: Floats, stream: Stream) -> Trial:
-        found = release_mechanism("SuLQ", query, privacy, data, stream=stream.child(0), simulation=True, **learning)
-        design = make_design(query, rest, allocation=binary(2, tau), directions=found.matrix, **options)
+        noise: dict[str, Any] = {"stream": stream.child(0), "simulation": True}
+        found = release_mechanism("SuLQ", query, first, data, share=shares[0], **noise)
+        design = make_design(query, rest, directions=found.matrix, **options)
         released = design.release(data, stream=stream.child(1), simulation=True)
         assert found.mu is not None
-        total = compose_mu([found.mu, design.distance])
-        return Trial(released.matrix, claimed, gdp_epsilon(mu=total, delta=privacy.delta))
+        spent = gdp_epsilon(mu=compose_mu([found.mu, design.distance]), delta=privacy.delta)
+        return Trial(released.matrix, Guarantee(*total), spent)
 
     return release
 
@@ -206,15 +206,18 @@ class Experiment:
 
         return run
 
-    def reference(
-        self, key: str, label: str, errors: Callable[[int, Stream], list[float]], variants: tuple[str, ...] = ("",)
-    ) -> Row:
-        """A row without privacy, from the errors of a trial."""
+    def reference(self, key: str, label: str, error: Callable[[int, Stream], float]) -> Row:
+        """A row without a mechanism, from the error of a trial."""
+        return Row(key, label, "reference", None, lambda _: lambda trial, stream: Trial([error(trial, stream)]))
 
-        def build(_setting: Setting) -> Runner:
-            return lambda trial, stream: Trial(errors(trial, stream))
+    def exact_row(self) -> Row:
+        """A row of the exact answer."""
 
-        return Row(key, label + self.suffix, "reference", None, build, variants=variants)
+        def answer(records: Floats, _stream: Stream) -> Trial:
+            return Trial(self.query.finish(self.query.evaluate(records, clip=True, missing="error")))
+
+        label = f"Non-private{self.suffix}"
+        return Row("non-private", label, "reference", None, lambda _: self.runner(answer), variants=self.variants)
 
     def row(
         self,

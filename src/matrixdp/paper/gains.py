@@ -14,6 +14,7 @@ features is 95%; i.i.d. noise is drawn in every panel.
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,18 +25,14 @@ from matrixdp.design import optimal
 from matrixdp.gdp import gdp_epsilon
 from matrixdp.noise import Stream
 from matrixdp.paper import components, regression
-from matrixdp.paper.experiment import TAUS, Experiment, Guarantee, Method, Row, Simulation, Trial, design_noise, mvg
+from matrixdp.paper.experiment import TAUS, Experiment, Guarantee, Row, Simulation, Trial, design_noise, mvg
 from matrixdp.privacy import Privacy
 from matrixdp.queries import Identity, SecondMoment
 from matrixdp.types import Floats
 
 IMPORTANCES = (1, 10, 100, 1000)
 FITS = {name: f"Adaptive fit, {name} directions" for name in ("standard", "learned")}
-SHAPES = {
-    "i.i.d.": "I.i.d. noise",
-    "binary": "The paper's two groups of features",
-    "optimal": "Optimal allocation for the weights",
-}
+SHAPES = ("i.i.d.", "binary", "optimal")
 
 
 def gain_key(task: str | int, row: str) -> str:
@@ -105,20 +102,16 @@ def _weighted_rows(importance: int) -> list[Row]:
         return [float(np.sqrt((squares * error**2).sum()))]
 
     experiment = replace(components.ALL, query=SecondMoment(components.BOUNDS, records), score=score)
-    rows: dict[str, tuple[Method, dict[str, Any] | None, dict[str, Any]]] = {
-        "i.i.d.": (mvg, None, {"important": None}),
-        "binary": (mvg, {"tau": TAUS}, {"important": important}),
-        "optimal": (design_noise, None, {"allocation": optimal(factors), "structured": False}),
-    }
+    row = partial(experiment.row, group="weights")
+    iid, two, best = (gain_key(importance, shape) for shape in SHAPES)
     return [
-        experiment.row(gain_key(importance, shape), SHAPES[shape], method, sweep, group="weights", **options)
-        for shape, (method, sweep, options) in rows.items()
+        row(iid, "I.i.d. noise", mvg, important=None),
+        row(two, "The paper's two groups of features", mvg, {"tau": TAUS}, important=important),
+        row(best, "Optimal allocation for the weights", design_noise, allocation=optimal(factors), structured=False),
     ]
 
 
 EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
-TAU = 0.95
-SHOWN = ("theorem2", "exact")
 EXPERIMENTS = {"exp1": regression.EXPERIMENT, "exp2": components.FIRST, "exp3": components.ALL}
 PANELS: dict[str, dict[str, tuple[str, ...] | None]] = {
     "exp1": {
@@ -158,11 +151,10 @@ def direction_rows() -> list[Row]:
             group="paper" if calibration == "theorem2" else "calibration",
             epsilon=epsilon,
             important=important,
-            tau=TAU,
             calibration=calibration,
         )
         for panel, sets in PANELS.items()
-        for calibration in SHOWN
+        for calibration in ("theorem2", "exact")
         for name, important in sets.items()
         for epsilon in EPSILONS
     ]

@@ -26,6 +26,7 @@ from matrixdp.answers.psd import nearest_psd
 from matrixdp.datasets import load_table, scale_to_unit
 from matrixdp.design import make_design
 from matrixdp.domain.bounds import Bounds
+from matrixdp.noise import Stream
 from matrixdp.paper.experiment import Experiment, Row, design_noise, mvg, mvg_pca, registered_rows
 from matrixdp.queries import Identity, Moments, SecondMoment
 from matrixdp.types import Floats
@@ -104,18 +105,12 @@ EXPERIMENT = Experiment(
 def rows() -> list[Row]:
     """References, the paper's rows, MVG in the other calibrations, and better queries."""
     return [
-        EXPERIMENT.reference("non-private", "Non-private", lambda trial, _stream: score(*split(trial)), VARIANTS),
-        EXPERIMENT.reference(
-            "random guess",
-            "Random guess (uniform)",
-            lambda trial, stream: [
-                rmse(stream.words(len(records()) - TRAIN).astype(np.float64) * 2.0**-64, split(trial)[1][:, -1])
-            ],
-        ),
+        EXPERIMENT.exact_row(),
+        EXPERIMENT.reference("random guess", "Random guess (uniform)", _guess_uniformly),
         EXPERIMENT.reference(
             "constant 0",
             "The constant 0, what kernel ridge makes of pure noise",
-            lambda trial, _stream: [rmse(0.0, split(trial)[1][:, -1])],
+            lambda trial, _stream: rmse(0.0, split(trial)[1][:, -1]),
         ),
         *EXPERIMENT.mvg_rows({"mvg-1": partial(mvg, important=IMPORTANT), "mvg-2": mvg_pca}),
         *EXPERIMENT.common_rows("gaussian", "jl", "laplace", "exponential"),
@@ -132,6 +127,11 @@ def rows() -> list[Row]:
         ),
         *registered_rows(records=EXPERIMENT),
     ]
+
+
+def _guess_uniformly(trial: int, stream: Stream) -> float:
+    target = split(trial)[1][:, -1]
+    return rmse(stream.words(target.size).astype(np.float64) * 2.0**-64, target)
 
 
 _PENALTIES = (0.003, 0.01, 0.03, 0.1, 0.3)
@@ -198,9 +198,4 @@ TWO_FEATURES = replace(
 
 def rows_projected() -> list[Row]:
     """Gaussian and JL as published, and with exact calibration."""
-    return [
-        TWO_FEATURES.reference(
-            "non-private", "Non-private", lambda trial, _stream: score(*split(trial, IMPORTANT)), VARIANTS
-        ),
-        *TWO_FEATURES.common_rows("gaussian", "jl", "gaussian/exact", "jl/exact"),
-    ]
+    return [TWO_FEATURES.exact_row(), *TWO_FEATURES.common_rows("gaussian", "jl", "gaussian/exact", "jl/exact")]

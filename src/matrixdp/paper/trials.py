@@ -10,7 +10,6 @@ import json
 import math
 import signal
 import sys
-import time
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -21,6 +20,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, TextIO
 
+import click
 import numpy as np
 from scipy.special import stdtrit
 
@@ -197,44 +197,23 @@ def load_result(cell: Cell, folder: Path) -> CellResult | None:
         return None
 
 
-class Progress:
-    """One line with the number of finished steps and the time left; rewritten in place on a terminal."""
-
-    def __init__(self, total: int, out: TextIO | None = None) -> None:
-        self._total, self._done, self._fresh = total, 0, 0
-        self._out = sys.stderr if out is None else out
-        self._started = self._spoken = time.monotonic()
-
-    def step(self, what: str, *, stored: bool = False) -> None:
-        """Count a step; `stored` if it came from an earlier run, so that it does not count towards the speed."""
-        self._done += 1
-        self._fresh += not stored
-        now, left, terminal = time.monotonic(), self._total - self._done, self._out.isatty()
-        if not terminal and left and now - self._spoken < 5.0:
-            return
-        self._spoken = now
-        line = f"[{self._done}/{self._total}] {what}"
-        if self._fresh and left:
-            minutes, seconds = divmod(round((now - self._started) / self._fresh * left), 60)
-            line += f", about {f'{minutes} min ' if minutes else ''}{seconds} s left"
-        self._out.write(f"\r\x1b[K{line[:110]}{'' if left else chr(10)}" if terminal else f"{line}\n")
-        self._out.flush()
-
-
 def run_cells(
     cells: Sequence[Cell], folder: Path, *, processes: int = 2, out: TextIO | None = None, plugins: Sequence[str] = ()
 ) -> list[CellResult]:
-    """Results of all cells, in their order; those in `folder` are not run again. Workers import `plugins` first."""
-    progress = Progress(len(cells), out)
+    """Results of all cells, in their order; those in `folder` are not run again. Workers import `plugins` first.
+
+    If `out`, by default standard error, is a terminal, it shows a bar with the time left.
+    """
     found = {cell: stored for cell in cells if (stored := load_result(cell, folder)) is not None}
-    for cell in found:
-        progress.step(f"{cell.part}: {cell.defined.label}", stored=True)
     missing = [cell for cell in cells if cell not in found]
     alone = processes == 1 or len(missing) < 2
-    for result in _run_here(missing) if alone else _run_parallel(missing, processes, plugins):
-        store_result(result, folder)
-        found[result.cell] = result
-        progress.step(f"{result.cell.part}: {result.row.label}")
+    options: Any = {"show_pos": True, "item_show_func": lambda cell: cell and f"{cell.part}: {cell.defined.label}"}
+    bar: Any = click.progressbar(length=len(missing), label="Trials", file=out or sys.stderr, **options)
+    with bar:
+        for result in _run_here(missing) if alone else _run_parallel(missing, processes, plugins):
+            store_result(result, folder)
+            found[result.cell] = result
+            bar.update(1, result.cell)
     return [found[cell] for cell in cells]
 
 

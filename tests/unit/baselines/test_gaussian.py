@@ -45,14 +45,9 @@ def test_analytic_noise_is_the_smallest():
 
 def test_analyze_gauss_of_the_second_experiment():
     result = analyze_gauss(MOMENT, Privacy(1, 1 / 2021), MOVEMENT)
-    published = analyze_gauss(MOMENT, Privacy(1, 1 / 2021), MOVEMENT, calibration="classical")
+    published = classical_gaussian(MOMENT, Privacy(1, 1 / 2021), MOVEMENT)
     sigma = 4 * math.sqrt(2) / 2021 * math.sqrt(2 * math.log(1.25 * 2021))
     # One standard deviation on the diagonal, sqrt(1/2) of it off.
     assert np.isclose(published.parameters["std"], sigma * math.sqrt(10 / 16), rtol=1e-6)
     assert np.isclose(result.parameters["std"], 0.00775 * math.sqrt(10 / 16), rtol=1e-3)
     assert np.array_equal(result.matrix, result.matrix.T)
-
-
-def test_analyze_gauss_has_two_calibrations():
-    with pytest.raises(ParameterError, match="calibration must be"):
-        analyze_gauss(MOMENT, Privacy(1, 1e-3), MOVEMENT, calibration="best")

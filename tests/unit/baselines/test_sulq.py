@@ -33,7 +33,7 @@ def test_share_of_mu_squared_is_spent():
 
 
 def test_share_of_epsilon_and_delta_costs_less_and_buys_less():
-    paper = sulq(QUERY, PRIVACY, DATA, share=0.2, split="epsilon")
+    paper = sulq(QUERY, Privacy(0.2 * PRIVACY.epsilon, 0.2 * PRIVACY.delta), DATA)
     assert paper.epsilon == pytest.approx(0.2)
     assert paper.delta == pytest.approx(2e-6)
     assert paper.mu == pytest.approx(Privacy(0.2, 2e-6).mu)
@@ -45,7 +45,6 @@ def test_share_of_epsilon_and_delta_costs_less_and_buys_less():
         ({"components": 0}, "components must be an integer from 1 to 3"),
         ({"components": 4}, "components must be an integer from 1 to 3"),
         ({"share": 0.0}, "share must be"),
-        ({"split": "half"}, "split must be"),
     ],
 )
 def test_bad_options_are_errors(options, message):

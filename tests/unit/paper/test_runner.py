@@ -5,7 +5,7 @@ import io
 import pytest
 
 from matrixdp.paper import trials as runner
-from matrixdp.paper.trials import Progress, load_result, part_cells, run_cell, run_cells, store_result
+from matrixdp.paper.trials import load_result, part_cells, run_cell, run_cells, store_result
 
 pytestmark = pytest.mark.usefixtures("stand_ins")
 
@@ -65,21 +65,22 @@ def test_other_trials_seeds_and_data_are_other_results(asked):
     assert len(paths) == 3
 
 
-def test_progress_says_how_far_and_how_long():
-    out = io.StringIO()
-    progress = Progress(2, out)
-    progress._spoken -= 10.0
-    progress.step("first")
-    progress.step("second")
-    lines = out.getvalue().splitlines()
-    assert lines[0].startswith("[1/2] first, about ")
-    assert lines[1] == "[2/2] second"
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
 
 
-def test_progress_rewrites_its_line_on_a_terminal():
-    out = io.StringIO()
-    out.isatty = lambda: True
-    progress = Progress(2, out)
-    progress.step("stored", stored=True)
-    progress.step("fresh")
-    assert out.getvalue() == "\r\x1b[K[1/2] stored\r\x1b[K[2/2] fresh\n"
+def test_progress_says_how_far_on_a_terminal_only(asked, tmp_path):
+    terminal, file = Terminal(), io.StringIO()
+    for folder, out in (("one", terminal), ("two", file)):
+        run_cells(asked[:2], tmp_path / folder, processes=1, out=out)
+    assert "2/2" in terminal.getvalue()
+    assert f"exp2: {asked[1].defined.label}" in terminal.getvalue()
+    assert "/" not in file.getvalue()
+
+
+def test_progress_counts_only_what_is_run(asked, tmp_path):
+    terminal = Terminal()
+    store_result(run_cell(asked[0]), tmp_path)
+    run_cells(asked[:2], tmp_path, processes=1, out=terminal)
+    assert "1/1" in terminal.getvalue()
