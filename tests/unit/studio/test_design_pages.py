@@ -208,6 +208,7 @@ class TestDesign:
             ({"records": "-3"}, "records"),
             ({"records": "1.5"}, "records"),
             ({"columns": []}, "columns"),
+            ({"columns": ["age", "renamed"]}, "columns"),
             ({"query": "regression", "target": ""}, "target"),
             ({"query": "table", "cells": ["ward", "ward"]}, "cells"),
             ({"by": ["age"]}, "form"),
