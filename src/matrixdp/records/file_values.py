@@ -6,6 +6,7 @@ error, which does not show it; `checking` lists them.
 
 import contextlib
 import datetime as dt
+import math
 import re
 from collections.abc import Collection, Sequence
 from functools import lru_cache
@@ -88,6 +89,11 @@ def _without_words(texts: Any, words: Sequence[str]) -> Any:
 def _parse_numbers(rule: ColumnRule, texts: Any) -> Read:
     usual = pa.csv.ConvertOptions().null_values
     words = usual if rule.missing_words is None else ["", *rule.missing_words]
+    if not rule.thousands and rule.decimal != "," and not any(map(_is_finite, words)):
+        with contextlib.suppress(pa.ArrowInvalid):  # as for most columns, which have numbers alone
+            values = texts.cast(pa.float64())
+            if not pa.compute.any(pa.compute.is_nan(values)).as_py():  # which words may mean
+                return values, None
     texts = _without_words(texts, words)
     if rule.thousands:
         texts = pa.compute.utf8_trim(texts, _SPACES)
@@ -100,22 +106,33 @@ def _parse_numbers(rule: ColumnRule, texts: Any) -> Read:
     return _cast(texts, pa.float64(), _NUMBER)
 
 
+def _is_finite(word: str) -> bool:
+    """Whether a word for missing values could be read as a number that is not NaN."""
+    try:
+        return not math.isnan(float(word))
+    except ValueError:
+        return False
+
+
 def _cast(texts: Any, kind: Any, pattern: str) -> Read:
     """Texts as values of a type, without spaces around them.
 
     What Arrow can cast to it matches `pattern`, but not all that matches can be cast. Most texts are cast at once.
     """
-    texts, nothing = pa.compute.utf8_trim(texts, _SPACES), pa.scalar(None, texts.type)
-    try:
-        return texts.cast(kind), None
-    except pa.ArrowInvalid:
-        values, odd = pa.nulls(len(texts), kind), pa.repeat(pa.scalar(value=True), len(texts))
+    nothing = pa.scalar(None, texts.type)
+    values, odd = pa.nulls(len(texts), kind), pa.repeat(pa.scalar(value=True), len(texts))
     plain = pa.compute.equal(pa.compute.ascii_trim(texts, _PLAIN), "").fill_null(fill_value=True)
-    with contextlib.suppress(pa.ArrowInvalid):
-        values, odd = pa.compute.if_else(plain, texts, nothing).cast(kind), pa.compute.invert(plain)
+    for spaces in ("", _SPACES):  # few columns have any, and trimming takes as long as casting
+        some = pa.compute.utf8_trim(texts, spaces) if spaces else texts
+        with contextlib.suppress(pa.ArrowInvalid):
+            values, odd = pa.compute.if_else(plain, some, nothing).cast(kind), pa.compute.invert(plain)
+            break
     encoded = texts.filter(odd).dictionary_encode()  # most of them are there more than once
-    likely = pa.compute.match_substring_regex(encoded.dictionary, pattern)
-    found = pa.concat_arrays(_cast_halves(pa.compute.if_else(likely, encoded.dictionary, nothing), kind))
+    if not len(encoded):
+        return values, None
+    unique = pa.compute.utf8_trim(encoded.dictionary, _SPACES)
+    likely = pa.compute.match_substring_regex(unique, pattern)
+    found = pa.concat_arrays(_cast_halves(pa.compute.if_else(likely, unique, nothing), kind))
     rest, unread = _spread(encoded, found, found.is_null())
     wrong = np.asarray(odd)
     wrong[wrong] = unread
