@@ -1,6 +1,7 @@
 """The web application: routes, errors, health and the server."""
 
 import asyncio
+import itertools
 import logging
 import socket
 from asyncio import CancelledError
@@ -121,6 +122,9 @@ def _describe(error: Exception) -> tuple[int, str]:
     return 500, f"internal error ({type(error).__name__})."
 
 
+_numbers = itertools.count()
+
+
 class LimitedProtocol(H11Protocol):
     """A connection that is closed if a request takes too long to arrive, or if too many others wait for theirs, too.
 
@@ -129,17 +133,21 @@ class LimitedProtocol(H11Protocol):
     requests of people arrive within moments.
     """
 
+    _number = 0  # in the order of connections
     _step: object = None
     _since = 0.0  # when the step was seen first
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._look()
-        known = [one for one in self.connections if isinstance(one, LimitedProtocol) and one._find_limit()]
+        self._number = next(_numbers)
+        found = [one for one in self.connections if isinstance(one, LimitedProtocol)]
+        found.sort(key=lambda one: one._number)  # steps that are seen now are dated in this order, the new one last
+        known = [one for one in found if one._find_limit()]
         known.sort(key=lambda one: one._since)
         same = [one for one in known if one.client and self.client and one.client[0] == self.client[0]]
         for one in (*same[:-MOST_FROM_ADDRESS], *known[:-MOST_WAITING]):
             one.transport.abort()
+        self._look()
 
     def _look(self) -> None:
         """Close the connection if its step takes too long; otherwise look again after a while."""
