@@ -113,7 +113,7 @@ class IdHash:
     key: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)  # from the operating system
 
     def __call__(self, ids: Any) -> Hashes:
-        """Both hashes of each id, of shape (2, rows), the second 0 for integers; others raise a `DataError`."""
+        """Both hashes of each id, of shape (2, rows), or (1, rows) if all are integers; others raise a `DataError`."""
         ids = as_arrow(ids)
         numbers = plain_numbers(ids)
         if numbers is not None and numbers.dtype != np.uint64:  # which may not fit into 64 bits with a sign
@@ -131,15 +131,14 @@ class IdHash:
         return hashes[:, places]
 
     def _integers(self, ids: NDArray[Any]) -> Hashes:
-        hashes = np.zeros((2, len(ids)), np.uint64)
-        hashes[0] = mix_words(ids.astype(np.int64, copy=False).view(np.uint64), self.key)
-        return hashes
+        return mix_words(ids.astype(np.int64, copy=False).view(np.uint64), self.key)[np.newaxis]
 
     def _values(self, values: Iterable[Any]) -> Hashes:
         """Hashes of Python values."""
         plain = [self._plain(value) for value in values]
         texts = {i: value for i, value in enumerate(plain) if isinstance(value, str)}
-        hashes = self._integers(np.array([0 if i in texts else value for i, value in enumerate(plain)], np.int64))
+        hashes = np.zeros((2, len(plain)), np.uint64)  # the second is 0 for integers
+        hashes[:1] = self._integers(np.array([0 if i in texts else value for i, value in enumerate(plain)], np.int64))
         hashes[:, list(texts)] = hash_texts(list(texts.values()), self.key)
         return hashes
 

@@ -41,7 +41,7 @@ class IdCounts:
     """Running numbers of rows by id; the hashes of up to `pending` rows are kept before they are counted."""
 
     def __init__(self, pending: int = _PENDING_IN_PART) -> None:
-        self._both = np.empty((2, 0), np.uint64)  # hashes, of which the first are each there once, in increasing order
+        self._both = np.empty((1, 0), np.uint64)  # hashes, of which the first are each there once, in increasing order
         self.rows = np.empty(0, np.int64)
         self.collided = False
         self._most, self._waiting = pending, 0
@@ -70,24 +70,33 @@ class IdCounts:
         """Bring `hashes` and `rows` up to date."""
         if not self._pending:
             return
-        both, self._pending, self._waiting = np.concatenate(self._pending, axis=1), [], 0
-        if both[1].any():
+        both, self._pending, self._waiting = _place_beside(self._pending), [], 0
+        if len(both) > 1:
             self._join(both, np.ones(both.shape[1], np.int64))
         else:  # integers
             both[0].sort()  # several times faster than finding the order
             starts = _starts(both[0])
-            self._join(both[:, starts], np.diff(starts, append=both.shape[1]))
+            self._join(both.take(starts, axis=1), np.diff(starts, append=both.shape[1]))
 
     def _join(self, both: Hashes, rows: NDArray[np.int64]) -> None:
         """Add numbers of rows, by hashes in any order."""
         if not len(rows):
             return
-        both, rows = np.concatenate([self._both, both], axis=1), np.concatenate([self.rows, rows])
+        both, rows = _place_beside([self._both, both]), np.concatenate([self.rows, rows])
         order = np.argsort(both[0], kind="stable")  # in linear time for two sorted pieces
-        (first, second), rows = both[:, order], rows[order]
-        self.collided |= bool(((first[1:] == first[:-1]) & (second[1:] != second[:-1])).any())
-        starts = _starts(first)
-        self._both, self.rows = np.array([first[starts], second[starts]]), np.add.reduceat(rows, starts)
+        both = both.take(order, axis=1)
+        starts = _starts(both[0])
+        if len(both) > 1:
+            same, other = (one[1:] == one[:-1] for one in both)
+            self.collided |= bool((same & ~other).any())
+        self._both, self.rows = both.take(starts, axis=1), np.add.reduceat(rows[order], starts)
+
+
+def _place_beside(blocks: Sequence[Hashes]) -> Hashes:
+    """Hashes of all blocks: both of shape (2, rows), or the first alone, of shape (1, rows), if no block has others."""
+    height = max(map(len, blocks))
+    alike = (one if len(one) == height else np.pad(one, ((0, height - len(one)), (0, 0))) for one in blocks)
+    return np.concatenate([*alike], axis=1)
 
 
 def _starts(ordered: Hashes) -> NDArray[np.intp]:
