@@ -20,6 +20,7 @@ from matrixdp.errors import DataError
 from matrixdp.records.tables import is_text_type, pa
 
 Read: TypeAlias = tuple[Any, NDArray[np.bool_] | None]  # an Arrow array of values, and which are wrong; None if none is
+_FIRST = 1000  # values of a column that are tried before all
 _LARGEST = 1 << 61  # microseconds, some 70,000 years
 _SPACES = " \t"  # around numbers, as Arrow's reader of CSV drops them
 _LIST = "To list all such values: matrixdp check DATA --schema SCHEMA"
@@ -91,6 +92,7 @@ def _parse_numbers(rule: ColumnRule, texts: Any) -> Read:
     words = usual if rule.missing_words is None else ["", *rule.missing_words]
     if not rule.thousands and rule.decimal != "," and not any(map(_is_finite, words)):
         with contextlib.suppress(pa.ArrowInvalid):  # as for most columns, which have numbers alone
+            texts[:_FIRST].cast(pa.float64())  # a cast that fails takes as long as one that does not
             values = texts.cast(pa.float64())
             if not pa.compute.any(pa.compute.is_nan(values)).as_py():  # which words may mean
                 return values, None
