@@ -22,6 +22,7 @@ _END, _LAST_ROWS = 1 << 16, 200
 _MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _LATIN = ("latin-1", "latin1", "iso-8859-1")
 _SINGLE = (*_LATIN, "cp1252")  # encodings of one byte, in which any UTF-8 can be read
+_PLAIN = ("utf-8", *_SINGLE)  # in which a byte below 128 is a character of ASCII
 _UNUSED = [0x81, 0x8D, 0x8F, 0x90, 0x9D]  # in cp1252
 
 
@@ -119,10 +120,12 @@ def guess_encoding(file: CsvFile, rows: int | None) -> str:
         if rows is not None:
             block = b"".join(block.splitlines(keepends=True)[:rows])
         while block:
-            following = stream.read(_BLOCK) if rows is None else b""
-            if not block.isascii():
+            following, plain = stream.read(_BLOCK) if rows is None else b"", block.isascii()
+            if not plain:
                 seen[np.frombuffer(block, np.uint8)] = True
             for name in list(decoders):
+                if plain and name in _PLAIN and not decoders[name].getstate()[0]:
+                    continue  # nothing can be wrong
                 try:
                     decoders[name].decode(block, rows is None and not following)
                 except UnicodeDecodeError:
